@@ -68,60 +68,57 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-describe('a recipe', { timeout: 180_000 }, () => {
-  it.runIf(isLong)(
-    'repairs the branch of a pull request whose workflow has failed, and stops after three more attempts',
-    async () => {
-      const { place, printed } = await follow('failed-ci.md', {
-        ...AGENT,
-        '  Find the reason.': block('echo repaired >> readme.txt && git commit -qam Repair && git push -q origin HEAD'),
+describe.runIf(isLong)('a recipe', { timeout: 180_000 }, () => {
+  it('repairs the branch of a pull request whose workflow has failed, and stops after three more attempts', async () => {
+    const { place, printed } = await follow('failed-ci.md', {
+      ...AGENT,
+      '  Find the reason.': block('echo repaired >> readme.txt && git commit -qam Repair && git push -q origin HEAD'),
+    });
+    const automation = uidIn(printed);
+    const deliver = deliverTo(urlIn(printed), join(place, 'github-webhook.txt'));
+    const { number } = github.addPullRequest({ title: 'Fix', body: '', head: 'feature', base: 'main', draft: false });
+    const side = (ref: string) => ({ ref, sha: '0'.repeat(40), repo: { id: 7, url: page, name: 'service' } });
+    const page = `${git.url}/acme/service`;
+    const pull = { url: `${page}/pulls/${number}`, id: 1, number, head: side('feature'), base: side('main') };
+    const failed = (changes: object = {}, name = 'service') =>
+      githubDelivery('workflow_run', 'completed', {
+        repository: { ...repositoryOf(name), is_template: false },
+        workflow_run: {
+          ...{ id: randomBytes(4).readUInt32BE(), event: 'pull_request', conclusion: 'failure' },
+          ...{ head_branch: 'feature', head_repository: { id: 7 }, pull_requests: [pull] },
+          ...changes,
+        },
       });
-      const automation = uidIn(printed);
-      const deliver = deliverTo(urlIn(printed), join(place, 'github-webhook.txt'));
-      const { number } = github.addPullRequest({ title: 'Fix', body: '', head: 'feature', base: 'main', draft: false });
-      const side = (ref: string) => ({ ref, sha: '0'.repeat(40), repo: { id: 7, url: page, name: 'service' } });
-      const page = `${git.url}/acme/service`;
-      const pull = { url: `${page}/pulls/${number}`, id: 1, number, head: side('feature'), base: side('main') };
-      const failed = (changes: object = {}, name = 'service') =>
-        githubDelivery('workflow_run', 'completed', {
-          repository: { ...repositoryOf(name), is_template: false },
-          workflow_run: {
-            ...{ id: randomBytes(4).readUInt32BE(), event: 'pull_request', conclusion: 'failure' },
-            ...{ head_branch: 'feature', head_repository: { id: 7 }, pull_requests: [pull] },
-            ...changes,
-          },
-        });
 
-      await deliver(failed({ event: 'push' }));
-      await deliver(failed({ head_repository: { id: 8 } }));
-      await deliver(failed());
-      const [runId] = await runsOf(automation, 1);
-      expect(await ended(runId)).toMatchObject({ state: 'SUCCEEDED', metadata: { target: `acme/service#${number}` } });
-      expect(subjects('service', 'feature')).toEqual(['Repair', 'Add a text']);
-      const shown = () => github.answers.comments.filter((one) => one.number === number).map(({ body }) => body);
-      await until(() => shown()[0]?.includes('**has succeeded**') === true, 30_000);
+    await deliver(failed({ event: 'push' }));
+    await deliver(failed({ head_repository: { id: 8 } }));
+    await deliver(failed());
+    const [runId] = await runsOf(automation, 1);
+    expect(await ended(runId)).toMatchObject({ state: 'SUCCEEDED', metadata: { target: `acme/service#${number}` } });
+    expect(subjects('service', 'feature')).toEqual(['Repair', 'Add a text']);
+    const shown = () => github.answers.comments.filter((one) => one.number === number).map(({ body }) => body);
+    await until(() => shown()[0]?.includes('**has succeeded**') === true, 30_000);
 
-      for (let time = 0; time < 4; time++) await deliver(failed());
-      await until(async () => (await turnsOf(runId)) === 3, 60_000);
-      const reasons = await reasonsOf(urlIn(printed), 7);
-      expect(reasons.join('\n')).toContain(
-        `The run ${runId} cannot be continued: It has got 3 follow-ups, the maximum of the automation.`,
-      );
-      await until(() => subjects('service', 'feature').length === 5, 60_000);
-      expect(await ended(runId)).toMatchObject({ state: 'SUCCEEDED' });
-      expect(await runsOf(automation, 1)).toEqual([runId]);
-      expect(shown()).toHaveLength(1);
+    for (let time = 0; time < 4; time++) await deliver(failed());
+    await until(async () => (await turnsOf(runId)) === 3, 60_000);
+    const reasons = await reasonsOf(urlIn(printed), 7);
+    expect(reasons.join('\n')).toContain(
+      `The run ${runId} cannot be continued: It has got 3 follow-ups, the maximum of the automation.`,
+    );
+    await until(() => subjects('service', 'feature').length === 5, 60_000);
+    expect(await ended(runId)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(await runsOf(automation, 1)).toEqual([runId]);
+    expect(shown()).toHaveLength(1);
 
-      // Another repository of the account.
-      await deliver(failed({ pull_requests: [] }, 'website'));
-      const [ofWebsite] = (await runsOf(automation, 2)).filter((id) => id !== runId);
-      expect(await ended(ofWebsite)).toMatchObject({ state: 'SUCCEEDED' });
-      expect(subjects('website', 'feature')).toEqual(['Repair', 'Add a text']);
-      expect(github.violations).toEqual([]);
-    },
-  );
+    // Another repository of the account.
+    await deliver(failed({ pull_requests: [] }, 'website'));
+    const [ofWebsite] = (await runsOf(automation, 2)).filter((id) => id !== runId);
+    expect(await ended(ofWebsite)).toMatchObject({ state: 'SUCCEEDED' });
+    expect(subjects('website', 'feature')).toEqual(['Repair', 'Add a text']);
+    expect(github.violations).toEqual([]);
+  });
 
-  it.runIf(isLong)('repairs the branch of a merge request on GitLab', async () => {
+  it('repairs the branch of a merge request on GitLab', async () => {
     const page = 'failed-ci.md';
     const [, source = ''] = /in `payload` `([^`]+)`/.exec(recipeText(page)) ?? [];
     const [, address = ''] = /`(\{\{ [^`]+ \}\})` is the page/.exec(recipeText(page)) ?? [];
@@ -178,7 +175,7 @@ describe('a recipe', { timeout: 180_000 }, () => {
     expect(await runsOf(automation, 1)).toEqual([runId]);
   });
 
-  it.runIf(isLong)('changes the pull request of a person as its reviewers ask', async () => {
+  it('changes the pull request of a person as its reviewers ask', async () => {
     const gate = join(directory, 'review-gate');
     const { place, printed } = await follow('review-comments.md', {
       ...AGENT,
@@ -246,7 +243,7 @@ describe('a recipe', { timeout: 180_000 }, () => {
     expect(github.violations).toEqual([]);
   });
 
-  it.runIf(isLong)('reports the pull request of a nightly update to Slack', async () => {
+  it('reports the pull request of a nightly update to Slack', async () => {
     slack.messages.length = 0;
     const script =
       'git switch -qc headrace/dependencies && echo 2 > lock.txt && git add . && git commit -qm Update && git push -q origin HEAD';
@@ -311,7 +308,7 @@ describe('a recipe', { timeout: 180_000 }, () => {
     await runsOf(automation, 3);
   });
 
-  it.runIf(isLong)('does the same for PagerDuty', async () => {
+  it('does the same for PagerDuty', async () => {
     const text = recipeText('alerts.md');
     const [, filter = ''] = /\| `payload` of the filter +\| `([^`]+)`/.exec(text) ?? [];
     const [, key = ''] = /\| `concurrency.key` +\| `([^`]+)`/.exec(text) ?? [];

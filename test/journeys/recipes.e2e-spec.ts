@@ -179,7 +179,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await expectOnly(runId, 'GITLAB_WEBHOOK', printed);
   });
 
-  it('makes runs of threads in Slack', async () => {
+  it.runIf(isLong)('makes runs of threads in Slack', async () => {
     const page = 'slack-threads.md';
     const secret = randomBytes(16).toString('hex');
     writeFileSync(join(placeOf(page), 'slack-signing.txt'), secret);

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ControlPlaneDouble, createEmptyDatabase } from '#testing';
+import { isLong } from '../support/long-tests.js';
 import { packedHeadrace } from '../support/packed-headrace.js';
 import { daemonPlace, removePlace, startDaemon } from './daemon-process.js';
 import { WorkerServer } from './worker-server.js';
@@ -13,7 +14,8 @@ import { WorkerServer } from './worker-server.js';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-describe('the npm package', () => {
+// The release needs them. Packing alone takes longer than most tests.
+describe.runIf(isLong)('the npm package', () => {
   let directory: string;
   let program: string;
 
@@ -32,30 +34,6 @@ describe('the npm package', () => {
     const { stdout: listed } = await run('find', [join(directory, 'package'), '-name', '*.ts', '-o', '-name', '*.map']);
     const sources = listed.split('\n').filter((file) => file !== '' && !file.endsWith('.d.ts'));
     expect(sources).toEqual([]);
-  });
-
-  it('has no settings of an installation that the repository contains', async () => {
-    const copy = join(directory, 'repository');
-    mkdirSync(copy);
-    cpSync(join(ROOT, 'package.json'), join(copy, 'package.json'));
-    cpSync(join(ROOT, 'deploy'), join(copy, 'deploy'), { recursive: true });
-    const secret = ['compose.env', 'compose.env.bak', '.env', '.env.local', 'secrets.env.old', 'key', 'kubernetes/key'];
-    const ofChart = 'helm/headrace/values-production.yaml';
-    const written = [...secret, ofChart, 'helm/headrace/templates/.env', '.headrace/secrets/secrets-key'];
-    for (const name of written) {
-      mkdirSync(dirname(join(copy, 'deploy', name)), { recursive: true });
-      writeFileSync(join(copy, 'deploy', name), 'SECRETS_KEY=only-for-this-test\n');
-    }
-    const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: copy });
-    const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
-    const paths = files.map(({ path }) => path);
-    expect(paths.filter((path) => written.includes(path.replace(/^deploy\//, '')))).toEqual([]);
-    const { stdout: tracked } = await run('git', ['-C', ROOT, 'ls-files', 'deploy']);
-    const shipped = tracked
-      .trim()
-      .split('\n')
-      .filter((path) => !path.includes('/ci/'));
-    expect(paths.filter((path) => path.startsWith('deploy/')).toSorted()).toEqual(shipped.toSorted());
   });
 
   it('migrates a database with the SQL files that it contains', async () => {
@@ -88,4 +66,28 @@ describe('the npm package', () => {
       removePlace(place);
     }
   });
+});
+
+it('the npm package has no settings of an installation that the repository contains', async () => {
+  const copy = mkdtempSync(join(tmpdir(), 'headrace-repository-'));
+  onTestFinished(() => rmSync(copy, { recursive: true, force: true }));
+  cpSync(join(ROOT, 'package.json'), join(copy, 'package.json'));
+  cpSync(join(ROOT, 'deploy'), join(copy, 'deploy'), { recursive: true });
+  const secret = ['compose.env', 'compose.env.bak', '.env', '.env.local', 'secrets.env.old', 'key', 'kubernetes/key'];
+  const ofChart = 'helm/headrace/values-production.yaml';
+  const written = [...secret, ofChart, 'helm/headrace/templates/.env', '.headrace/secrets/secrets-key'];
+  for (const name of written) {
+    mkdirSync(dirname(join(copy, 'deploy', name)), { recursive: true });
+    writeFileSync(join(copy, 'deploy', name), 'SECRETS_KEY=only-for-this-test\n');
+  }
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: copy });
+  const [{ files }] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const paths = files.map(({ path }) => path);
+  expect(paths.filter((path) => written.includes(path.replace(/^deploy\//, '')))).toEqual([]);
+  const { stdout: tracked } = await run('git', ['-C', ROOT, 'ls-files', 'deploy']);
+  const shipped = tracked
+    .trim()
+    .split('\n')
+    .filter((path) => !path.includes('/ci/'));
+  expect(paths.filter((path) => path.startsWith('deploy/')).toSorted()).toEqual(shipped.toSorted());
 });

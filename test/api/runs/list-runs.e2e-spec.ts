@@ -3,6 +3,7 @@ import { RUN_STATES } from '#execution/executions';
 import type { TestPrincipal } from '#testing';
 import { ApiFixture } from '../../support/api-fixture.js';
 import { expectProblem, statementsDuring } from '../../support/api-requests.js';
+import { isLong } from '../../support/long-tests.js';
 
 const SORTS = ['updated_at', 'created_at', 'title', 'agent'] as const;
 type Sort = (typeof SORTS)[number];
@@ -144,8 +145,9 @@ describe('large runs', () => {
     return { who, ids };
   }
 
+  const FILTERS = ['', '&q=heavy', '&created_after=2020-01-01T00:00:00Z&creator=self'];
   let heavy: ReturnType<typeof build> | undefined;
-  it.each(['', '&q=heavy', '&created_after=2020-01-01T00:00:00Z&creator=self'])(
+  it.each(isLong ? FILTERS : FILTERS.slice(-1))(
     'end a page early, and the next page continues after them (%s)',
     async (filter) => {
       const { who, ids } = await (heavy ??= build(
