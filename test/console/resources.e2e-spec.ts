@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '#testing';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
+import { isLong } from '../support/long-tests.js';
 import { ConsolePage } from './console-page.js';
 
 const ATTACK = '<img src=x onerror="window.attacked=1">\u202egnirts';
@@ -243,7 +244,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 120_000 }, () => 
     console.expectQuiet();
   });
 
-  it('loses no input and no focus while 200 rows change', async () => {
+  it.runIf(isLong)('loses no input and no focus while 200 rows change', async () => {
     const { page } = console;
     const [template] = (await installation.call('GET', '/agent/runs?limit=1')).body.runs;
     let answers = 0;

@@ -29,7 +29,6 @@ const ENDED = ['SUCCEEDED', 'FAILED', 'ERROR'];
 const TURN_MS = 60_000;
 const FIRST_SECOND = 1_515_449_000;
 
-// The short tests kill processes during runs from issues, which the same code shows.
 describe.runIf(isLong).each(CASES)('a run in a thread of Slack, with %s,', { timeout: 180_000 }, (name, cases) => {
   let slack: SlackApiDouble;
   let setup: CrashSetup;

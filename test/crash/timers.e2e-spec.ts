@@ -13,7 +13,7 @@ import { tick, until } from '../support/installation.js';
 import { isLong } from '../support/long-tests.js';
 import { FLAGS_OF_SHORT_PROCESSES } from '../support/node-flags.js';
 
-const KILLS = isLong ? 50 : 3;
+const KILLS = isLong ? 50 : 2;
 const MINUTE = 60_000;
 /** Shorter than an outage, so that the remaining processes send a heartbeat between two steps. */
 const STEP_MS = 15_000;

@@ -154,7 +154,7 @@ describe('runs that an agent starts', { timeout: 120_000 }, () => {
   });
 });
 
-describe('a wait for runs', { timeout: 120_000 }, () => {
+describe.runIf(isLong)('a wait for runs', { timeout: 120_000 }, () => {
   let database: TestDatabase;
   let installation: Installation;
   let processes: Program[] = [];

@@ -59,7 +59,7 @@ function placeOf(page: string): string {
 const follow = (page: string, changes: Readonly<Record<string, string>>): Promise<string> =>
   followRecipe(page, placeOf(page), installation, changes);
 
-describe('a recipe', { timeout: 120_000 }, () => {
+describe.runIf(isLong)('a recipe', { timeout: 120_000 }, () => {
   it('makes pull requests of issues on GitHub', async () => {
     const page = 'github-pull-requests.md';
     writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
@@ -97,7 +97,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await expectOnly(runId, 'GITHUB_WEBHOOK', printed);
   });
 
-  it.runIf(isLong)('starts a run for each of several repositories, and joins their results', async () => {
+  it('starts a run for each of several repositories, and joins their results', async () => {
     const page = 'fan-out.md';
     writeFileSync(join(placeOf(page), 'github-token.txt'), TOKEN);
     const child = '```sh\\nbasename $(git remote get-url origin); cat readme.txt\\n```';
@@ -129,7 +129,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     }
   });
 
-  it.runIf(isLong)('makes merge requests of issues on GitLab', async () => {
+  it('makes merge requests of issues on GitLab', async () => {
     const page = 'gitlab-merge-requests.md';
     writeFileSync(join(placeOf(page), 'gitlab-token.txt'), TOKEN);
     const changes = {
@@ -179,7 +179,7 @@ describe('a recipe', { timeout: 120_000 }, () => {
     await expectOnly(runId, 'GITLAB_WEBHOOK', printed);
   });
 
-  it.runIf(isLong)('makes runs of threads in Slack', async () => {
+  it('makes runs of threads in Slack', async () => {
     const page = 'slack-threads.md';
     const secret = randomBytes(16).toString('hex');
     writeFileSync(join(placeOf(page), 'slack-signing.txt'), secret);

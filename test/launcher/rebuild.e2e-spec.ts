@@ -23,7 +23,7 @@ it.runIf(isLong)('runs commands of the program while the program is bundled agai
   expect(starts).toBeGreaterThan(1);
 });
 
-it('removes the compiled code of another build, and keeps that of the same one', async () => {
+it.runIf(isLong)('removes the compiled code of another build, and keeps that of the same one', async () => {
   const cache = join(checkout, 'dist/.code-cache');
   // Stores its compiled code.
   await run(process.execPath, [MAIN, 'token', 'list', '--help']);

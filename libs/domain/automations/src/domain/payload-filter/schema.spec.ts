@@ -57,9 +57,9 @@ describe('the schema of payload filters', () => {
         taken += 1;
         expect(accepts(raw)).toBe(true);
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     );
-    expect(taken).toBeGreaterThan(1000);
+    expect(taken).toBeGreaterThan(400);
   });
 
   it('accepts the largest filters', () => {
