@@ -8,7 +8,7 @@ import { isLong } from '../support/long-tests.js';
 /** With a kill each. The short test has those of one server only. */
 const TURNS: Readonly<Record<string, number>> = isLong
   ? { 'one server': 72, 'separate processes': 64, 'a self-hosted worker': 64 }
-  : { 'one server': 2 };
+  : { 'one server': 3 };
 const INTERVAL_MS = 1000;
 /** A snapshot needs time, and so does the control plane to see what was killed. */
 const MARGIN_MS = 2000;
