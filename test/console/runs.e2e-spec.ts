@@ -5,6 +5,7 @@ import { until } from '#testing';
 import { NO_BROWSER, startBrowser } from '../support/browser.js';
 import { Installation, type Program } from '../support/installation.js';
 import { createScriptedHarness } from '../support/scripted-harness.js';
+import { isLong } from '../support/long-tests.js';
 import { ConsolePage } from './console-page.js';
 
 const PUSH = { ask: { title: 'Push', kind: 'execute', name: 'Bash', input: { command: 'git push' } } };
@@ -264,6 +265,40 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 120_000 }, () => 
     await second.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
   });
 
+  it.runIf(isLong)('shows untrusted text as text', async () => {
+    const attacks = [
+      '<img src=x onerror="window.attacked=1">',
+      '<script>window.attacked=1</script>',
+      '[link](javascript:window.attacked=1) [data](data:text/html,<script>window.attacked=1</script>)',
+      '![image](https://attacker.example/track.png)',
+      '<svg onload=window.attacked=1>',
+      '\u202egnirts desrever\u202c',
+      '[![x](javascript:window.attacked=1)](javascript:window.attacked=1)',
+      `${'>'.repeat(300)} deep ${'- '.repeat(300)}`,
+      'x'.repeat(20_000),
+    ];
+    const prompt = `${attacks.join('\n\n')}\n\n${sh('printf "\\033[31mred\\033[0m <b>bold</b>"')}`;
+    const runId = await installation.createRun(prompt, { title: attacks[0] });
+    await installation.waitFor(runId, ['SUCCEEDED', 'FAILED']);
+    const console = await open({ viewport: { width: 360, height: 740 } });
+    const { page } = console;
+    await page.getByText('<img src=x onerror').first().waitFor();
+    for (const tab of ['', '?tab=timeline', '?tab=changes', '?tab=details']) {
+      await console.go(`runs/${runId}${tab}`);
+      await page.getByRole('heading', { name: '<img src=x onerror="window.attacked=1">', level: 1 }).waitFor();
+      await console.expectAccessible();
+    }
+    await console.go(`runs/${runId}`);
+    await page.locator('article.user').waitFor();
+    expect(await page.evaluate('window.attacked')).toBeUndefined();
+    expect(await page.locator('main img, main script, main svg').count()).toBe(0);
+    for (const href of await page
+      .locator('main a')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href'))))
+      expect(href).not.toMatch(/^(javascript|data):/i);
+    console.expectQuiet();
+  });
+
   it('is accessible in both themes, narrow and wide', { timeout: 120_000 }, async () => {
     const console = await open();
     // The tests of the other views check these where they have content.
@@ -271,6 +306,7 @@ describe.skipIf(NO_BROWSER !== null)('the console', { timeout: 120_000 }, () => 
     await installation.waitFor(runId, ['SUCCEEDED']);
     for (const path of [
       ...['runs', 'runs?q=nothing-at-all', `runs/${runId}`, `runs/${runId}?tab=changes`, 'nowhere'],
+      ...(isLong ? [`runs/${runId}?tab=timeline`] : []),
       ...['team', 'team?tab=tokens', 'team?tab=sessions', 'team?tab=service-accounts', 'team?tab=audit-log'],
     ]) {
       await console.go(path);

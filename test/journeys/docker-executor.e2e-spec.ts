@@ -267,9 +267,11 @@ describe('docker executor', { timeout: 90_000 }, () => {
     await noContainerIsLeft(30_000);
   });
 
-  it('exits with 1 at startup when containers cannot reach RUNNER_API_URL, which it explains', async () => {
-    const message = /RUNNER_API_URL is http:\/\/127\.0\.0\.1:\d+: inside a container that address/;
-    const other = await Installation.create({ EXECUTOR: 'docker', DOCKER_HOST: engine.host });
+  it.each([
+    [{ EXECUTOR: 'docker' }, /RUNNER_API_URL is http:\/\/127\.0\.0\.1:\d+: inside a container that address/],
+    [{ EXECUTOR: 'boat' }, /EXECUTOR must be one of process, docker, kubernetes; it is boat\./],
+  ])('exits with 1 at startup and explains the setting when it cannot work with %j', async (settings, message) => {
+    const other = await Installation.create({ ...settings, DOCKER_HOST: engine.host });
     const program = other.start('up');
     try {
       expect(await program.exited).toBe(1);
